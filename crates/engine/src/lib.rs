@@ -1,0 +1,29 @@
+//! Requests in, token streams out.
+//!
+//! One thread owns every sequence and the KV blocks and repeats one **step**: choose rows of any number of
+//! sequences at any phase, one forward pass over them, sample, send. Knows no HTTP and no tensors.
+//!
+//! Reading order: [`Request`], [`Sampling`], [`Event`], [`Engine`].
+
+mod config;
+mod engine;
+mod error;
+mod event;
+mod generation;
+mod request;
+mod sampling;
+mod stats;
+mod step_model;
+
+pub use config::{EngineConfig, EngineInfo, ModelInfo};
+pub use dynalm_model::KvType;
+pub use engine::Engine;
+pub use error::{EngineError, SubmitError};
+pub use event::{
+    Event, Finish, FinishReason, StopCause, Timings, TokenEvent, TokenLogprob, TokenLogprobs, Usage,
+};
+pub use generation::Generation;
+pub use request::{MAX_LOGPROBS, MAX_STOP_BYTES, MAX_STOP_STRINGS, Request};
+pub use sampling::Sampling;
+pub use stats::{EngineStats, Histogram, LATENCY_BOUNDS, RequestCounts};
+pub use step_model::{StepError, StepModel};
