@@ -2,7 +2,7 @@
 
 use crate::Block;
 use crate::blocks::{BlockIQ4NL, BlockIQ4XS, KVALUES_IQ4NL, QK, QK_K};
-use crate::float::{from_f16, to_f16};
+use crate::float::{from_f16, to_f16, to_f16_outward};
 use crate::legacy::{nibble, set_nibble};
 use crate::search::{Levels, fit_scale, round_to};
 
@@ -49,7 +49,7 @@ impl Block for BlockIQ4XS {
         let largest = scales
             .iter()
             .fold(0f32, |m, &s| if s.abs() > m.abs() { s } else { m });
-        let d = to_f16(f64::from(largest) / f64::from(levels.min));
+        let d = to_f16_outward(f64::from(largest) / f64::from(levels.min));
         let mut block = Self {
             d,
             scales_h: 0,

@@ -2,7 +2,7 @@
 
 use crate::Block;
 use crate::blocks::{BlockQ2K, BlockQ4K, BlockQ5K, QK_K, scale_min};
-use crate::float::{from_f16, to_f16};
+use crate::float::{from_f16, to_f16_outward};
 use crate::search::{Levels, affine, round_to};
 
 impl Block for BlockQ2K {
@@ -178,7 +178,7 @@ impl Groups<8> {
 /// Non-negative numbers as integers up to `max` times an f16.
 fn round_group<const N: usize>(numbers: &[f64; N], max: u8) -> (u16, [u8; N]) {
     let largest = numbers.iter().fold(0f64, |m, &x| m.max(x));
-    let d = to_f16(largest / f64::from(max));
+    let d = to_f16_outward(largest / f64::from(max));
     let unit = f64::from(from_f16(d));
     let rounded = numbers.map(|x| {
         if unit > 0.0 {

@@ -2,7 +2,7 @@
 
 use crate::Block;
 use crate::blocks::{BlockQ3K, BlockQ6K, QK_K};
-use crate::float::{from_f16, to_f16};
+use crate::float::{from_f16, to_f16_outward};
 use crate::k_affine::{set_two_bits, two_bits};
 use crate::search::{Levels, round_to, symmetric};
 
@@ -105,7 +105,7 @@ fn fit_groups(values: &[f32], levels: Levels, scale_levels: Levels) -> (u16, [i8
     let largest = scales
         .iter()
         .fold(0f32, |m, &s| if s.abs() > m.abs() { s } else { m });
-    let d = to_f16(f64::from(largest) / f64::from(scale_levels.min));
+    let d = to_f16_outward(f64::from(largest) / f64::from(scale_levels.min));
     (
         d,
         scales.map(|s| round_to(s, from_f16(d), scale_levels) as i8),
