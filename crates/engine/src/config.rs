@@ -1,11 +1,12 @@
 //! Settings of an engine, and what an engine says about itself.
 
-use dynalm_model::KvType;
+use dynalm_model::{BLOCK_TOKENS, KvType};
 
-use crate::EngineError;
+use crate::block_pool::blocks_for;
+use crate::{EngineError, StepModel};
 
 /// Settings of an [`Engine`](crate::Engine).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EngineConfig {
     /// Tokens of prompt and answer together that a request may have. `None`: what the model was trained for,
     /// which is also the upper limit. Less where the KV cache holds less.
@@ -119,6 +120,52 @@ pub struct EngineInfo {
     pub isa: String,
     /// Threads of the kernels.
     pub threads: usize,
+}
+
+impl EngineInfo {
+    /// # Errors
+    /// [`EngineError::NotEnoughMemory`] where the cache does not hold a context that was asked for.
+    pub(crate) fn new(
+        model: &dyn StepModel,
+        info: ModelInfo,
+        config: &EngineConfig,
+    ) -> Result<Self, EngineError> {
+        let kv_blocks = model.n_blocks();
+        let kv_tokens = kv_blocks * BLOCK_TOKENS;
+        let n_ctx = config
+            .context_len
+            .unwrap_or(info.n_ctx_train)
+            .min(info.n_ctx_train);
+        // A context that nobody asked for may shrink to what the cache holds, down to one token and its answer.
+        let needed = if config.context_len.is_some() {
+            n_ctx
+        } else {
+            2
+        };
+        if kv_tokens < needed {
+            return Err(EngineError::NotEnoughMemory {
+                needed_bytes: blocks_for(needed) as u64 * model.block_bytes(),
+                available_bytes: kv_blocks as u64 * model.block_bytes(),
+            });
+        }
+        Ok(Self {
+            arch: info.arch,
+            quantization: info.quantization,
+            n_params: info.n_params,
+            weight_bytes: info.weight_bytes,
+            vocab_size: model.vocab_size(),
+            n_ctx_train: info.n_ctx_train,
+            n_ctx: n_ctx.min(kv_tokens),
+            kv_type: config.kv_type,
+            kv_blocks,
+            kv_block_tokens: BLOCK_TOKENS,
+            kv_bytes: kv_blocks as u64 * model.block_bytes(),
+            max_sequences: config.max_sequences,
+            max_queue: config.max_queue,
+            isa: info.isa,
+            threads: info.threads,
+        })
+    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,17 @@
 //! The handle that callers share: submit, look at figures, drain, shut down.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use dynalm_text::Tokenizer;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use crate::core::Core;
 use crate::generation::CancelFlag;
+use crate::scheduler::StepLimits;
 use crate::{
     EngineConfig, EngineError, EngineInfo, EngineStats, Event, Generation, ModelInfo, Request,
     StepModel, SubmitError,
@@ -17,7 +20,7 @@ use crate::{
 /// A model being served: any number of requests at once, stepped together by one thread.
 ///
 /// Clones share the engine. It shuts down when the last clone is dropped. The thread sleeps while there is no request.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
 }
@@ -28,15 +31,18 @@ pub(crate) struct Shared {
     info: EngineInfo,
     /// Written by the engine's thread once a step, read for snapshots; never held for longer than a copy.
     stats: Mutex<EngineStats>,
+    accepted: AtomicU64,
+    refused_queue_full: AtomicU64,
+    refused_invalid: AtomicU64,
     /// Requests accepted and not yet ended.
     outstanding: AtomicUsize,
     draining: AtomicBool,
     shutdown: AtomicBool,
 }
 
-#[derive(Debug)]
 struct Inner {
     shared: Arc<Shared>,
+    tokenizer: Arc<Tokenizer>,
     commands: SyncSender<Submission>,
     thread: std::thread::Thread,
     /// Taken by the first to wait for the thread's end.
@@ -64,6 +70,19 @@ impl Drop for Permit {
 }
 
 impl Shared {
+    fn new(info: EngineInfo) -> Self {
+        Self {
+            info,
+            stats: Mutex::default(),
+            accepted: AtomicU64::new(0),
+            refused_queue_full: AtomicU64::new(0),
+            refused_invalid: AtomicU64::new(0),
+            outstanding: AtomicUsize::new(0),
+            draining: AtomicBool::new(false),
+            shutdown: AtomicBool::new(false),
+        }
+    }
+
     /// Takes a place unless `limit` are taken.
     fn permit(self: &Arc<Self>, limit: usize) -> Option<Permit> {
         self.outstanding
@@ -74,8 +93,13 @@ impl Shared {
             .map(|_| Permit(Arc::clone(self)))
     }
 
-    pub(crate) fn with_stats<R>(&self, change: impl FnOnce(&mut EngineStats) -> R) -> R {
-        change(&mut self.stats.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Takes over the figures of the engine's thread.
+    pub(crate) fn publish(&self, stats: &EngineStats) {
+        *self.stats.lock().unwrap_or_else(PoisonError::into_inner) = *stats;
+    }
+
+    pub(crate) fn info(&self) -> &EngineInfo {
+        &self.info
     }
 
     pub(crate) fn is_shut_down(&self) -> bool {
@@ -84,56 +108,38 @@ impl Shared {
 }
 
 impl Engine {
-    /// Starts an engine over any [`StepModel`].
+    /// Starts an engine over any [`StepModel`]. Of `config`, `kv_type` and `kv_bytes` are only reported: the model
+    /// comes with its cache.
     ///
     /// # Errors
-    /// [`EngineError`] for a setting out of range or where no thread can be started.
+    /// [`EngineError`] for a setting out of range, a cache that does not hold the context, or where no thread can be
+    /// started.
     pub fn start_with(
         model: Box<dyn StepModel>,
+        tokenizer: Arc<Tokenizer>,
         info: ModelInfo,
         config: EngineConfig,
     ) -> Result<Self, EngineError> {
         config.validate()?;
-        let n_blocks = model.n_blocks();
-        let kv_tokens = n_blocks * dynalm_model::BLOCK_TOKENS;
-        let info = EngineInfo {
-            arch: info.arch,
-            quantization: info.quantization,
-            n_params: info.n_params,
-            weight_bytes: info.weight_bytes,
-            vocab_size: model.vocab_size(),
-            n_ctx_train: info.n_ctx_train,
-            n_ctx: config
-                .context_len
-                .unwrap_or(info.n_ctx_train)
-                .min(info.n_ctx_train)
-                .min(kv_tokens),
-            kv_type: config.kv_type,
-            kv_blocks: n_blocks,
-            kv_block_tokens: dynalm_model::BLOCK_TOKENS,
-            kv_bytes: n_blocks as u64 * model.block_bytes(),
+        let info = EngineInfo::new(&*model, info, &config)?;
+        let limits = StepLimits {
             max_sequences: config.max_sequences,
-            max_queue: config.max_queue,
-            isa: info.isa,
-            threads: info.threads,
+            max_step_rows: config.max_step_rows,
+            prefill_chunk: config.prefill_chunk,
         };
-        let shared = Arc::new(Shared {
-            info,
-            stats: Mutex::default(),
-            outstanding: AtomicUsize::new(0),
-            draining: AtomicBool::new(false),
-            shutdown: AtomicBool::new(false),
-        });
+        let shared = Arc::new(Shared::new(info));
         let (commands, inbox) =
             mpsc::sync_channel::<Submission>(config.max_sequences + config.max_queue);
+        let (for_thread, its_tokenizer) = (Arc::clone(&shared), Arc::clone(&tokenizer));
         let join = std::thread::Builder::new()
             .name("dynalm-engine".into())
-            .spawn(move || drop((model, inbox)))
+            .spawn(move || Core::new(model, its_tokenizer, for_thread, limits).run(&inbox))
             .map_err(EngineError::Thread)?;
         let thread = join.thread().clone();
         Ok(Self {
             inner: Arc::new(Inner {
                 shared,
+                tokenizer,
                 commands,
                 thread,
                 join: Mutex::new(Some(join)),
@@ -147,11 +153,13 @@ impl Engine {
     /// [`SubmitError`], naming the field and its range where the request is at fault.
     pub fn submit(&self, request: Request) -> Result<Generation, SubmitError> {
         let result = self.try_submit(request);
-        self.inner.shared.with_stats(|stats| match &result {
-            Ok(_) => stats.requests.accepted += 1,
-            Err(SubmitError::QueueFull { .. }) => stats.requests.refused_queue_full += 1,
-            Err(_) => stats.requests.refused_invalid += 1,
-        });
+        let shared = &self.inner.shared;
+        let counter = match &result {
+            Ok(_) => &shared.accepted,
+            Err(SubmitError::QueueFull { .. }) => &shared.refused_queue_full,
+            Err(_) => &shared.refused_invalid,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
         result
     }
 
@@ -191,7 +199,10 @@ impl Engine {
     /// A snapshot of counters and gauges.
     pub fn stats(&self) -> EngineStats {
         let shared = &self.inner.shared;
-        let mut stats = shared.with_stats(|stats| *stats);
+        let mut stats = *shared.stats.lock().unwrap_or_else(PoisonError::into_inner);
+        stats.requests.accepted = shared.accepted.load(Ordering::Relaxed);
+        stats.requests.refused_queue_full = shared.refused_queue_full.load(Ordering::Relaxed);
+        stats.requests.refused_invalid = shared.refused_invalid.load(Ordering::Relaxed);
         stats.waiting = shared
             .outstanding
             .load(Ordering::SeqCst)
@@ -203,6 +214,11 @@ impl Engine {
     /// What is being served, and with which limits.
     pub fn info(&self) -> &EngineInfo {
         &self.inner.shared.info
+    }
+
+    /// The model's tokenizer.
+    pub fn tokenizer(&self) -> &Arc<Tokenizer> {
+        &self.inner.tokenizer
     }
 
     /// Refuses new requests from now on; those accepted run to their end.
@@ -229,6 +245,14 @@ impl Engine {
         if join.is_some_and(|join| join.join().is_err()) {
             tracing::error!("the engine's thread had panicked");
         }
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine")
+            .field("info", self.info())
+            .finish_non_exhaustive()
     }
 }
 

@@ -5,15 +5,29 @@
 //!
 //! Reading order: [`Request`], [`Sampling`], [`Event`], [`Engine`].
 
+mod answer_text;
+mod block_pool;
 mod config;
+mod core;
 mod engine;
 mod error;
 mod event;
+pub mod fake_model;
 mod generation;
+#[allow(
+    dead_code,
+    reason = "loaded_model.rs joins as soon as dynalm_model exports Model"
+)]
+mod memory;
+mod random;
 mod request;
+mod sampler;
 mod sampling;
+mod scheduler;
+mod sequence;
 mod stats;
 mod step_model;
+mod stop;
 
 pub use config::{EngineConfig, EngineInfo, ModelInfo};
 pub use dynalm_model::KvType;
@@ -23,6 +37,7 @@ pub use event::{
     Event, Finish, FinishReason, StopCause, Timings, TokenEvent, TokenLogprob, TokenLogprobs, Usage,
 };
 pub use generation::Generation;
+pub use memory::available_bytes;
 pub use request::{MAX_LOGPROBS, MAX_STOP_BYTES, MAX_STOP_STRINGS, Request};
 pub use sampling::Sampling;
 pub use stats::{EngineStats, Histogram, LATENCY_BOUNDS, RequestCounts};
