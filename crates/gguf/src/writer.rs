@@ -69,9 +69,10 @@ impl GgufWriter {
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidInput`] for what no reader would take: a tensor whose bytes do not fit its type and
-    /// dimensions, a name used twice, an alignment that is no power of two. Otherwise what `out` reports.
+    /// dimensions, a name used twice, empty or too long, an alignment that is no power of two. Otherwise what `out` reports.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let alignment = self.alignment()?;
+        self.check_keys()?;
         self.check_tensors()?;
         let mut header = Vec::new();
         header.extend_from_slice(MAGIC);
@@ -111,6 +112,21 @@ impl GgufWriter {
         Ok(alignment)
     }
 
+    fn check_keys(&self) -> io::Result<()> {
+        match self
+            .metadata
+            .iter()
+            .find(|(key, _)| !fits(key, limits::KEY_BYTES))
+        {
+            Some((key, _)) => Err(invalid(format!(
+                "a key has 1 to {} bytes, not {}",
+                limits::KEY_BYTES,
+                key.len()
+            ))),
+            None => Ok(()),
+        }
+    }
+
     fn check_tensors(&self) -> io::Result<()> {
         let mut names = HashSet::new();
         for PendingTensor {
@@ -120,6 +136,12 @@ impl GgufWriter {
             bytes,
         } in &self.tensors
         {
+            if !fits(name, limits::TENSOR_NAME_BYTES) {
+                let (limit, n) = (limits::TENSOR_NAME_BYTES, name.len());
+                return Err(invalid(format!(
+                    "a tensor's name has 1 to {limit} bytes, not {n}"
+                )));
+            }
             if !names.insert(name) {
                 return Err(invalid(format!("tensor {name:?} is there twice")));
             }
@@ -135,6 +157,10 @@ impl GgufWriter {
         }
         Ok(())
     }
+}
+
+fn fits(name: &str, limit: u64) -> bool {
+    (1..=limit).contains(&(name.len() as u64))
 }
 
 fn invalid(message: String) -> io::Error {
