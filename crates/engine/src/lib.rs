@@ -3,7 +3,27 @@
 //! One thread owns every sequence and the KV blocks and repeats one **step**: choose rows of any number of
 //! sequences at any phase, one forward pass over them, sample, send. Knows no HTTP and no tensors.
 //!
-//! Reading order: [`Request`], [`Sampling`], [`Event`], [`Engine`].
+//! ```
+//! use std::sync::Arc;
+//! use dynalm_engine::{Engine, EngineConfig, Event, Request, fake_model::FakeModel};
+//!
+//! # fn example(tokenizer: Arc<dynalm_text::Tokenizer>) -> Result<(), Box<dyn std::error::Error>> {
+//! let model = Box::new(FakeModel::new(tokenizer.vocab_size(), 64));
+//! let engine = Engine::start_with(model, tokenizer, FakeModel::info(2048), EngineConfig::default())?;
+//! let mut generation = engine.submit(Request { max_tokens: Some(16), ..Request::new(vec![1, 2, 3]) })?;
+//! let mut text = String::new();
+//! while let Some(event) = generation.next_blocking() {
+//!     match event {
+//!         Event::Token(token) => text += &token.text,
+//!         Event::Finished(finish) => text += &finish.text,
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Reading order: [`Request`], [`Sampling`], [`Event`], [`Engine`]; then `core` (the step), `scheduler` (which rows),
+//! `block_pool` (which blocks), `sequence`, `sampler`, `answer_text` and `stop` (what goes out).
 
 mod answer_text;
 mod block_pool;

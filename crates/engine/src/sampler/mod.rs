@@ -7,15 +7,17 @@
 //! ```
 //!
 //! The order is llama-server's: top-p and min-p see probabilities before the temperature. Nothing sorts the
-//! vocabulary: with top-k one pass keeps the best few, without it only as many are sorted as top-p needs.
+//! vocabulary: with top-k one pass keeps the best few, and top-p without it sorts only around its cut.
 
 mod select;
 #[cfg(test)]
 mod tests;
+mod weights;
 
 use crate::random::Random;
 use crate::{Sampling, TokenLogprob, TokenLogprobs};
 use select::{Candidate, best, descending, largest};
+use weights::{CHUNK, chunk_weights, exp, mass};
 
 /// No token can be chosen: all are banned, or the logits are not numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -27,7 +29,7 @@ pub(crate) struct NoCandidate;
 pub(crate) struct Scratch {
     logits: Vec<f32>,
     candidates: Vec<Candidate>,
-    weights: Vec<f64>,
+    weights: Vec<f32>,
     window: Vec<u32>,
 }
 
@@ -111,21 +113,17 @@ impl Sampler {
             weights,
             ..
         } = scratch;
-        self.candidates(logits, candidates)?;
-        let best = candidates
-            .iter()
-            .fold(f32::NEG_INFINITY, |best, candidate| {
-                best.max(candidate.logit)
-            });
+        let best_logit = self.candidates(logits, candidates)?;
         weights.clear();
         weights.extend(
             candidates
                 .iter()
-                .map(|c| f64::from(((c.logit - best) / self.sampling.temperature).exp())),
+                .map(|c| exp((c.logit - best_logit) / self.sampling.temperature)),
         );
-        let mut left = self.random.next_unit() * weights.iter().sum::<f64>();
-        let chosen = weights.iter().position(|weight| {
-            left -= weight;
+        let total: f64 = weights.iter().map(|&weight| f64::from(weight)).sum();
+        let mut left = self.random.next_unit() * total;
+        let chosen = weights.iter().position(|&weight| {
+            left -= f64::from(weight);
             left < 0.0
         });
         // Rounding can leave a rest at the end: then the last one that has a weight at all.
@@ -135,74 +133,106 @@ impl Sampler {
             .ok_or(NoCandidate)
     }
 
-    /// Tokens that top-k, top-p and min-p leave, in an order that depends on nothing but the logits.
+    /// Tokens that top-k, top-p and min-p leave, in an order that depends on nothing but the logits; the best logit.
     fn candidates(
         &self,
         logits: &[f32],
         candidates: &mut Vec<Candidate>,
-    ) -> Result<(), NoCandidate> {
+    ) -> Result<f32, NoCandidate> {
         let Sampling {
             top_k,
             top_p,
             min_p,
             ..
         } = self.sampling;
-        let best_logit = largest(logits).ok_or(NoCandidate)?.logit;
-        // All three keep the tokens from some logit on, so min-p, the cheapest, may come first.
-        let floor = if min_p > 0.0 {
-            best_logit + min_p.ln()
-        } else {
-            f32::MIN
-        };
-        let sorted = top_k > 0 && top_k < logits.len();
-        if sorted {
-            best(logits, top_k, candidates);
-        } else {
-            candidates.clear();
-            candidates.extend(Candidate::all(logits).filter(|candidate| candidate.logit >= floor));
-        }
-        if top_p < 1.0 {
-            let total = if sorted {
-                mass(candidates.iter().map(|c| c.logit), best_logit)
+        let floor = |best_logit: f32| {
+            if min_p > 0.0 {
+                best_logit + min_p.ln()
             } else {
-                mass(logits.iter().copied(), best_logit)
-            };
-            keep_top_p(candidates, sorted, f64::from(top_p) * total, best_logit);
-        }
-        candidates.retain(|candidate| candidate.logit >= floor);
-        Ok(())
-    }
-}
-
-/// Sum of the exponentials relative to the best logit. Not-a-number counts nothing.
-fn mass(logits: impl Iterator<Item = f32>, best_logit: f32) -> f64 {
-    logits
-        .filter(|logit| !logit.is_nan())
-        .map(|logit| f64::from((logit - best_logit).exp()))
-        .sum()
-}
-
-/// Keeps the shortest prefix in descending order whose mass reaches `wanted`; sorts no more than that takes.
-fn keep_top_p(candidates: &mut Vec<Candidate>, sorted: bool, wanted: f64, best_logit: f32) {
-    let mut n_sorted = if sorted { candidates.len() } else { 0 };
-    let mut reached = 0.0;
-    for index in 0..candidates.len() {
-        if index == n_sorted {
-            // The next portion, four times all before it, moves to the front of the rest and is sorted.
-            let rest = &mut candidates[n_sorted..];
-            let portion = (4 * n_sorted).max(64).min(rest.len());
-            if portion < rest.len() {
-                rest.select_nth_unstable_by(portion, descending);
+                f32::MIN
             }
-            rest[..portion].sort_unstable_by(descending);
-            n_sorted += portion;
+        };
+        candidates.clear();
+        if top_k > 0 && top_k < logits.len() {
+            best(logits, top_k, candidates);
+            let best = candidates
+                .first()
+                .filter(|best| best.logit.is_finite())
+                .ok_or(NoCandidate)?;
+            let best_logit = best.logit;
+            if top_p < 1.0 {
+                let total: f64 = candidates
+                    .iter()
+                    .map(|c| f64::from(exp(c.logit - best_logit)))
+                    .sum();
+                keep_mass(candidates, 0, f64::from(top_p) * total, best_logit);
+            }
+            candidates.retain(|candidate| candidate.logit >= floor(best_logit));
+            return Ok(best_logit);
         }
-        reached += f64::from((candidates[index].logit - best_logit).exp());
-        if reached >= wanted {
-            candidates.truncate(index + 1);
-            return;
+        let best_logit = largest(logits).ok_or(NoCandidate)?.logit;
+        if top_p < 1.0 {
+            top_p_of_all(
+                logits,
+                f64::from(top_p),
+                best_logit,
+                floor(best_logit),
+                candidates,
+            );
+        } else {
+            candidates.extend(Candidate::all(logits).filter(|c| c.logit >= floor(best_logit)));
+        }
+        Ok(best_logit)
+    }
+}
+
+/// Cuts after the first candidate, from `from` on, with which the mass reaches `wanted`.
+fn keep_mass(candidates: &mut Vec<Candidate>, from: usize, wanted: f64, best_logit: f32) {
+    let mut reached = 0.0;
+    let last = candidates[from..].iter().position(|candidate| {
+        reached += f64::from(exp(candidate.logit - best_logit));
+        reached >= wanted
+    });
+    if let Some(last) = last {
+        candidates.truncate(from + last + 1);
+    }
+}
+
+/// Top-p over a whole vocabulary in linear time: one pass sums the mass by the distance from the best logit, which
+/// tells the bucket that the cut falls into. All above it stay as they are; only that bucket is sorted.
+///
+/// Tokens below `floor`, which min-p would cut anyway, count for the mass but are not kept.
+fn top_p_of_all(
+    logits: &[f32],
+    top_p: f64,
+    best_logit: f32,
+    floor: f32,
+    candidates: &mut Vec<Candidate>,
+) {
+    const BUCKETS: usize = 256;
+    const BUCKETS_PER_UNIT: f32 = 8.0;
+    let bucket = |logit: f32| (((best_logit - logit) * BUCKETS_PER_UNIT) as usize).min(BUCKETS - 1);
+    let mut masses = [0.0; BUCKETS];
+    for chunk in logits.chunks(CHUNK) {
+        for (&logit, weight) in chunk.iter().zip(chunk_weights(chunk, best_logit)) {
+            masses[bucket(logit)] += f64::from(weight);
         }
     }
+    let mut wanted = top_p * masses.iter().sum::<f64>();
+    let cut = masses.iter().position(|&mass| {
+        let reached = wanted <= mass;
+        if !reached {
+            wanted -= mass;
+        }
+        reached
+    });
+    let cut = cut.unwrap_or(BUCKETS - 1);
+    let kept = || Candidate::all(logits).filter(|candidate| candidate.logit >= floor);
+    candidates.extend(kept().filter(|candidate| bucket(candidate.logit) < cut));
+    let n_above = candidates.len();
+    candidates.extend(kept().filter(|candidate| bucket(candidate.logit) == cut));
+    candidates[n_above..].sort_unstable_by(descending);
+    keep_mass(candidates, n_above, wanted, best_logit);
 }
 
 /// Log-probabilities of one row: of `token`, and of the `n_top` most likely tokens, best first.
@@ -216,7 +246,7 @@ pub(crate) fn logprobs(
     scratch: &mut Scratch,
 ) -> Result<TokenLogprobs, NoCandidate> {
     let best_logit = largest(logits).ok_or(NoCandidate)?.logit;
-    let log_total = mass(logits.iter().copied(), best_logit).ln();
+    let log_total = mass(logits, best_logit).ln();
     let logprob = |logit: f32| (f64::from(logit) - f64::from(best_logit) - log_total) as f32;
     best(logits, n_top, &mut scratch.candidates);
     let top = scratch

@@ -52,6 +52,9 @@ pub(crate) fn largest(logits: &[f32]) -> Option<Candidate> {
     })
 }
 
+/// Logits that [`best`] passes over at once.
+const CHUNK: usize = 64;
+
 /// Up to here [`best`] keeps a sorted list while it passes over the logits; beyond, it selects.
 const SMALL: usize = 128;
 
@@ -70,24 +73,31 @@ pub(crate) fn best(logits: &[f32], n: usize, best: &mut Vec<Candidate>) {
         best.sort_unstable_by(descending);
         return;
     }
-    // In logits of any usual shape few chunks hold a logit above the worst of the list, and the test for that is a
-    // vector maximum: the pass costs little more than reading.
-    for (chunk_idx, chunk) in logits.chunks(LANES).enumerate() {
-        if best.len() == n && maximum(chunk) <= best[n - 1].logit {
+    // In logits of any usual shape few chunks hold a logit above the worst of the list, and that test vectorizes: the
+    // pass costs little more than reading.
+    let mut worst = f32::NEG_INFINITY;
+    for (chunk_idx, chunk) in logits.chunks(CHUNK).enumerate() {
+        if !chunk
+            .iter()
+            .fold(false, |any, &logit| any | (logit > worst))
+        {
             continue;
         }
         for (offset, &logit) in chunk.iter().enumerate() {
-            if logit > f32::NEG_INFINITY && (best.len() < n || logit > best[n - 1].logit) {
+            if logit > worst {
                 // Ids ascend, so an equal logit goes behind those that are there.
                 let place = best.partition_point(|other| other.logit >= logit);
                 best.truncate(n - 1);
                 best.insert(
                     place,
                     Candidate {
-                        token: (chunk_idx * LANES + offset) as u32,
+                        token: (chunk_idx * CHUNK + offset) as u32,
                         logit,
                     },
                 );
+                if best.len() == n {
+                    worst = best[n - 1].logit;
+                }
             }
         }
     }
