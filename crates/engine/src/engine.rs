@@ -269,3 +269,15 @@ impl Drop for Inner {
         self.signal_shutdown();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_go_to_any_thread() {
+        fn assert_send_sync<T: Send + Sync>() {}
+        assert_send_sync::<Engine>();
+        assert_send_sync::<Generation>();
+    }
+}
