@@ -3,8 +3,6 @@
 //! Each string that occurs in the vocabulary or in a merge has a number, its symbol; tokens' numbers are their ids. A
 //! merge is then a pair of numbers with a rank and the number of the joined string.
 
-use std::sync::atomic::{AtomicU8, Ordering};
-
 use hashbrown::HashMap;
 
 use super::byte_level;
@@ -15,6 +13,7 @@ use super::raw::{RawTokenizer, key};
 use super::split::{Family, Spelling, split_words};
 use super::strings::{Lookup, Strings};
 use super::vocab::{TokenKind, Vocab};
+use super::whole_tokens::WholeTokens;
 
 /// The space in vocabularies that mark it.
 pub(crate) const MARKED_SPACE: &str = "▁";
@@ -35,8 +34,7 @@ pub(crate) struct Bpe {
     longest_token: usize,
     /// The symbol of each byte (byte-level) or its fallback token.
     bytes: Box<[Option<u32>; 256]>,
-    /// What is known of each token as a word of its own: whether the merges lead to it. Found out when first met.
-    whole: Box<[AtomicU8]>,
+    whole: WholeTokens,
     /// No token reaches from one word into the next, so text with marked spaces can be cut before them.
     cut_at_spaces: bool,
     /// White space only separates words and is dropped (`tokenizer.ggml.model` = `whitespace`).
@@ -44,10 +42,6 @@ pub(crate) struct Bpe {
     /// Words lose their capitals first; only together with `drop_spaces`.
     lowercase: bool,
 }
-
-const UNTRIED: u8 = 0;
-const REACHED: u8 = 1;
-const NOT_REACHED: u8 = 2;
 
 /// Pairs of symbols, packed, to rank and joined symbol.
 #[derive(Debug)]
@@ -101,7 +95,6 @@ impl Bpe {
         };
         let cut_at_spaces =
             family.spelling == Spelling::TextWithMarkedSpaces && !reaches_over_space(&symbols);
-        let whole = (0..n_tokens).map(|_| AtomicU8::new(UNTRIED)).collect();
         let drop_spaces = raw.model == WHITESPACE_MODEL;
         Ok(Bpe {
             family,
@@ -111,7 +104,7 @@ impl Bpe {
             n_tokens,
             longest_token,
             bytes,
-            whole,
+            whole: WholeTokens::new(vocab.len()),
             cut_at_spaces,
             drop_spaces,
             // The plain name of the rule stands for a vocabulary that keeps capitals.
@@ -169,7 +162,7 @@ impl Bpe {
         let token = self.whole_token(word);
         if let Some(id) = token
             && (self.family.ignore_merges
-                || self.is_known_whole(id)
+                || self.whole.is_reached(id)
                 || self.is_whole_line_breaks(word))
         {
             out.push(id);
@@ -177,12 +170,8 @@ impl Bpe {
         }
         let start = out.len();
         self.merge_word(word, merger, out);
-        if let Some(state) = token.and_then(|id| self.whole.get(id as usize)) {
-            let reached = out.get(start..).is_some_and(|ids| ids == token.as_slice());
-            state.store(
-                if reached { REACHED } else { NOT_REACHED },
-                Ordering::Relaxed,
-            );
+        if let Some(id) = token {
+            self.whole.record(id, out.get(start..).unwrap_or_default());
         }
     }
 
@@ -194,12 +183,6 @@ impl Bpe {
         self.lookup
             .find(&self.symbols, word.as_bytes())
             .filter(|symbol| *symbol < self.n_tokens)
-    }
-
-    fn is_known_whole(&self, id: u32) -> bool {
-        self.whole
-            .get(id as usize)
-            .is_some_and(|state| state.load(Ordering::Relaxed) == REACHED)
     }
 
     fn is_whole_line_breaks(&self, word: &str) -> bool {

@@ -15,6 +15,7 @@ mod strings;
 #[cfg(test)]
 mod tests;
 mod vocab;
+mod whole_tokens;
 mod wordpiece;
 
 use dynalm_gguf::Metadata;

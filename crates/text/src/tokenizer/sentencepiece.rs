@@ -1,13 +1,12 @@
 //! SentencePiece's byte-pair encoding: any two adjacent pieces whose join is a token may be joined, the token with
 //! the highest score first. What no token covers is spelled in byte tokens.
 
-use std::sync::atomic::{AtomicU8, Ordering};
-
 use super::bpe::{MARKED_SPACE, cut_before_spaces, reaches_over_space};
 use super::merge::{Join, LONGEST_WORD_BYTES, Merger, NO_SYMBOL, Rules};
 use super::raw::RawTokenizer;
 use super::strings::{Lookup, Strings};
 use super::vocab::{TokenKind, Vocab};
+use super::whole_tokens::WholeTokens;
 
 /// A vocabulary with scores.
 #[derive(Debug)]
@@ -17,14 +16,10 @@ pub(crate) struct SentencePiece {
     unknown: Option<u32>,
     /// Put a space before text that stands at the beginning or after a special token.
     pub(crate) add_space_prefix: bool,
+    whole: WholeTokens,
     /// As in [`super::bpe::Bpe`].
-    whole: Box<[AtomicU8]>,
     cut_at_spaces: bool,
 }
-
-const UNTRIED: u8 = 0;
-const REACHED: u8 = 1;
-const NOT_REACHED: u8 = 2;
 
 /// The tokens that ordinary text can become.
 #[derive(Debug)]
@@ -97,7 +92,7 @@ impl SentencePiece {
             bytes: vocab.byte_tokens(),
             unknown: vocab.ids.unknown,
             add_space_prefix: raw.add_space_prefix.unwrap_or(true),
-            whole: vocab.ids().map(|_| AtomicU8::new(UNTRIED)).collect(),
+            whole: WholeTokens::new(vocab.len()),
         }
     }
 
@@ -128,21 +123,14 @@ impl SentencePiece {
             return self.encode_word(tail, merger, out);
         }
         let token = self.pieces.find(word.as_bytes());
-        let state = token.and_then(|id| self.whole.get(id as usize));
-        if let (Some(id), Some(state)) = (token, state)
-            && state.load(Ordering::Relaxed) == REACHED
-        {
+        if let Some(id) = token.filter(|id| self.whole.is_reached(*id)) {
             out.push(id);
             return;
         }
         let start = out.len();
         self.merge_word(word, merger, out);
-        if let Some(state) = state {
-            let reached = out.get(start..).is_some_and(|ids| ids == token.as_slice());
-            state.store(
-                if reached { REACHED } else { NOT_REACHED },
-                Ordering::Relaxed,
-            );
+        if let Some(id) = token {
+            self.whole.record(id, out.get(start..).unwrap_or_default());
         }
     }
 
