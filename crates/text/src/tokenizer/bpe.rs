@@ -10,13 +10,11 @@ use super::char_class::{Classes, class_of};
 use super::error::TokenizerError;
 use super::merge::{Join, LONGEST_WORD_BYTES, Merger, NO_SYMBOL, Rules};
 use super::raw::{RawTokenizer, key};
+use super::space_cuts::{MARKED_SPACE, SpaceCuts};
 use super::split::{Family, Spelling, split_words};
 use super::strings::{Lookup, Strings};
 use super::vocab::{TokenKind, Vocab};
 use super::whole_tokens::WholeTokens;
-
-/// The space in vocabularies that mark it.
-pub(crate) const MARKED_SPACE: &str = "▁";
 
 /// The value of `tokenizer.ggml.model` for vocabularies of words without the space between them.
 pub(crate) const WHITESPACE_MODEL: &str = "whitespace";
@@ -35,8 +33,8 @@ pub(crate) struct Bpe {
     /// The symbol of each byte (byte-level) or its fallback token.
     bytes: Box<[Option<u32>; 256]>,
     whole: WholeTokens,
-    /// No token reaches from one word into the next, so text with marked spaces can be cut before them.
-    cut_at_spaces: bool,
+    /// Only for vocabularies that mark spaces.
+    space_cuts: Option<SpaceCuts>,
     /// White space only separates words and is dropped (`tokenizer.ggml.model` = `whitespace`).
     drop_spaces: bool,
     /// Words lose their capitals first; only together with `drop_spaces`.
@@ -93,8 +91,8 @@ impl Bpe {
             }
             Spelling::Text | Spelling::TextWithMarkedSpaces => vocab.byte_tokens(),
         };
-        let cut_at_spaces =
-            family.spelling == Spelling::TextWithMarkedSpaces && !reaches_over_space(&symbols);
+        let marks_spaces = family.spelling == Spelling::TextWithMarkedSpaces;
+        let space_cuts = marks_spaces.then(|| SpaceCuts::new(&symbols));
         let drop_spaces = raw.model == WHITESPACE_MODEL;
         Ok(Bpe {
             family,
@@ -105,7 +103,7 @@ impl Bpe {
             longest_token,
             bytes,
             whole: WholeTokens::new(vocab.len()),
-            cut_at_spaces,
+            space_cuts,
             drop_spaces,
             // The plain name of the rule stands for a vocabulary that keeps capitals.
             lowercase: drop_spaces && raw.lowercase.unwrap_or(raw.pre != Some(WHITESPACE_MODEL)),
@@ -137,19 +135,15 @@ impl Bpe {
             }
             return;
         }
-        if self.family.spelling != Spelling::TextWithMarkedSpaces {
+        let Some(cuts) = &self.space_cuts else {
             split_words(self.family, text, &mut |word| {
                 self.encode_word(word, &mut merger, out)
             });
             return;
-        }
+        };
         let marked = text.replace(' ', MARKED_SPACE);
         split_words(self.family, &marked, &mut |line| {
-            if self.cut_at_spaces {
-                cut_before_spaces(line, |word| self.encode_word(word, &mut merger, out));
-            } else {
-                self.encode_word(line, &mut merger, out);
-            }
+            cuts.split(line, |word| self.encode_word(word, &mut merger, out));
         });
     }
 
@@ -283,33 +277,4 @@ fn parts_of_merge(text: &str) -> Option<(&str, &str)> {
     let (space, _) = text.char_indices().skip(1).find(|(_, c)| *c == ' ')?;
     let (left, right) = (text.get(..space)?, text.get(space + 1..)?);
     (!right.is_empty()).then_some((left, right))
-}
-
-/// Whether a string has a marked space after another character.
-pub(crate) fn reaches_over_space(strings: &Strings) -> bool {
-    let space = MARKED_SPACE.as_bytes();
-    (0..strings.len() as u32).any(|number| {
-        let mut rest = strings.get(number);
-        while let Some(after) = rest.strip_prefix(space) {
-            rest = after;
-        }
-        rest.windows(space.len()).any(|window| window == space)
-    })
-}
-
-/// Cuts text before each marked space that follows another character.
-pub(crate) fn cut_before_spaces<'a>(text: &'a str, mut visit: impl FnMut(&'a str)) {
-    let mut start = 0;
-    let mut in_spaces = true;
-    for (pos, c) in text.char_indices() {
-        let is_space = c == '▁';
-        if is_space && !in_spaces {
-            visit(&text[start..pos]);
-            start = pos;
-        }
-        in_spaces = is_space;
-    }
-    if start < text.len() {
-        visit(&text[start..]);
-    }
 }

@@ -1,7 +1,7 @@
 //! From tokens back to text.
 
-use super::bpe::MARKED_SPACE;
 use super::byte_level;
+use super::space_cuts::MARKED_SPACE;
 use super::split::Spelling;
 use super::vocab::{TokenKind, Vocab};
 

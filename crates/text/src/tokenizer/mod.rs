@@ -10,6 +10,7 @@ mod merge;
 mod partition;
 mod raw;
 mod sentencepiece;
+mod space_cuts;
 mod split;
 mod strings;
 #[cfg(test)]

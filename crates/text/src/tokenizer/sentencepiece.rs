@@ -1,9 +1,9 @@
 //! SentencePiece's byte-pair encoding: any two adjacent pieces whose join is a token may be joined, the token with
 //! the highest score first. What no token covers is spelled in byte tokens.
 
-use super::bpe::{MARKED_SPACE, cut_before_spaces, reaches_over_space};
 use super::merge::{Join, LONGEST_WORD_BYTES, Merger, NO_SYMBOL, Rules};
 use super::raw::RawTokenizer;
+use super::space_cuts::{MARKED_SPACE, SpaceCuts};
 use super::strings::{Lookup, Strings};
 use super::vocab::{TokenKind, Vocab};
 use super::whole_tokens::WholeTokens;
@@ -17,8 +17,7 @@ pub(crate) struct SentencePiece {
     /// Put a space before text that stands at the beginning or after a special token.
     pub(crate) add_space_prefix: bool,
     whole: WholeTokens,
-    /// As in [`super::bpe::Bpe`].
-    cut_at_spaces: bool,
+    space_cuts: SpaceCuts,
 }
 
 /// The tokens that ordinary text can become.
@@ -82,7 +81,7 @@ impl SentencePiece {
                 .unwrap_or(0.0)
         };
         SentencePiece {
-            cut_at_spaces: !reaches_over_space(&texts),
+            space_cuts: SpaceCuts::new(&texts),
             pieces: Pieces {
                 texts,
                 lookup,
@@ -109,11 +108,8 @@ impl SentencePiece {
             marked.push_str(word);
         }
         let mut merger = Merger::default();
-        if self.cut_at_spaces {
-            cut_before_spaces(&marked, |word| self.encode_word(word, &mut merger, out));
-        } else {
-            self.encode_word(&marked, &mut merger, out);
-        }
+        self.space_cuts
+            .split(&marked, |word| self.encode_word(word, &mut merger, out));
     }
 
     fn encode_word(&self, word: &str, merger: &mut Merger, out: &mut Vec<u32>) {
