@@ -4,7 +4,6 @@ use std::sync::{Arc, OnceLock};
 
 use axum::body::Body;
 use axum::http::HeaderMap;
-use bytes::Bytes;
 use dynalm_engine::Engine;
 use dynalm_text::ChatTemplate;
 use tokio::sync::Semaphore;
@@ -14,7 +13,7 @@ use crate::config::ServerConfig;
 use crate::lifecycle::Lifecycle;
 use crate::metrics::HttpMetrics;
 use crate::model::ServedModel;
-use crate::request::body::read_body;
+use crate::request::body::{ReceivedBody, read_body};
 use crate::request_context::IdSource;
 
 /// One server: cheap to clone, nothing in it is global. Several listeners may share it.
@@ -31,6 +30,8 @@ struct Shared {
     ids: IdSource,
     /// Bounds the prompts that are rendered and tokenized at once.
     preparing: Semaphore,
+    /// Bounds the bytes of all bodies that have not been turned into token ids yet.
+    held_bytes: Arc<Semaphore>,
 }
 
 impl App {
@@ -51,6 +52,8 @@ impl App {
     pub fn loading(config: ServerConfig) -> Self {
         let preparing =
             Semaphore::new(config.limits.max_preparing.clamp(1, Semaphore::MAX_PERMITS));
+        let held_bytes = config.limits.max_held_bytes.min(Semaphore::MAX_PERMITS);
+        let held_bytes = Arc::new(Semaphore::new(held_bytes));
         let shared = Shared {
             config,
             model: OnceLock::new(),
@@ -58,6 +61,7 @@ impl App {
             metrics: HttpMetrics::default(),
             ids: IdSource::default(),
             preparing,
+            held_bytes,
         };
         Self {
             shared: Arc::new(shared),
@@ -128,9 +132,18 @@ impl App {
     }
 
     /// Receives a body within the limits.
-    pub(crate) async fn read_body(&self, headers: &HeaderMap, body: Body) -> ApiResult<Bytes> {
-        let limits = &self.shared.config.limits;
-        read_body(headers, body, limits.max_body_bytes, limits.body_timeout).await
+    pub(crate) async fn read_body(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+    ) -> ApiResult<ReceivedBody> {
+        read_body(
+            headers,
+            body,
+            &self.shared.config.limits,
+            &self.shared.held_bytes,
+        )
+        .await
     }
 
     /// Runs work that grows with a prompt (parsing, rendering, tokenizing) where it does not hold up other requests.

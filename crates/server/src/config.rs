@@ -36,8 +36,12 @@ pub struct AccessConfig {
 /// Bounds on one request and one connection.
 #[derive(Debug, Clone)]
 pub struct LimitsConfig {
-    /// Largest request body (default 16 MiB: a prompt of a million tokens is about 5 MB of text).
+    /// Largest request body (default 8 MiB: a prompt of a million tokens is about 5 MB of text). Parsed, a body of
+    /// nothing but numbers takes sixteen times its size, in at most `max_preparing` requests at once.
     pub max_body_bytes: usize,
+    /// Bytes of all bodies held at once, those waiting to be parsed included (default 128 MiB); a request that would
+    /// go over is answered 429.
+    pub max_held_bytes: usize,
     /// Largest set of request headers (default 64 KiB).
     pub max_header_bytes: usize,
     /// Connections open at once; further ones wait to be accepted (default 1024).
@@ -61,7 +65,8 @@ pub struct LimitsConfig {
 impl Default for LimitsConfig {
     fn default() -> Self {
         Self {
-            max_body_bytes: 16 << 20,
+            max_body_bytes: 8 << 20,
+            max_held_bytes: 128 << 20,
             max_header_bytes: 64 << 10,
             max_connections: 1024,
             max_choices: 64,

@@ -105,6 +105,7 @@ fn check_limits(limits: &LimitsConfig) -> Result<(), ServerError> {
         ("max_choices", limits.max_choices),
         ("max_preparing", limits.max_preparing),
         ("max_body_bytes", limits.max_body_bytes),
+        ("max_held_bytes", limits.max_held_bytes),
         ("max_header_bytes", limits.max_header_bytes),
     ];
     match fields.into_iter().find(|(_, value)| *value == 0) {

@@ -126,7 +126,7 @@ async fn completion_fields_out_of_range_are_named() {
         (
             json!({"prompt": "x", "echo": true, "logprobs": 1}),
             501,
-            "echo together with logprobs",
+            "echo",
         ),
     ] {
         let answer = post(server.address, COMPLETIONS, body.clone()).await;

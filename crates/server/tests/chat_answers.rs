@@ -266,3 +266,16 @@ async fn a_step_that_panics_gives_500_and_others_go_on() {
     let body = post(server.address, PATH, ask(json!({}))).await.json();
     assert_eq!(body["choices"][0]["message"]["content"], "ok");
 }
+
+#[tokio::test]
+async fn a_template_that_writes_the_begin_token_does_not_get_a_second() {
+    let template = "{{ bos_token }}{{ messages[0].content }}";
+    let server = Setup {
+        template: Some(template),
+        ..Setup::default()
+    }
+    .start()
+    .await;
+    let body = post(server.address, PATH, ask(json!({}))).await.json();
+    assert_eq!(body["usage"]["prompt_tokens"], 1 + "Where?".len());
+}

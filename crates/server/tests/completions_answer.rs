@@ -155,3 +155,20 @@ async fn a_model_without_template_still_continues_prompts() {
         200
     );
 }
+
+#[tokio::test]
+async fn no_tokens_may_be_asked_for() {
+    let server = Setup::default().start().await;
+    let body = post(
+        server.address,
+        PATH,
+        json!({"prompt": "a\n", "max_tokens": 0, "echo": true}),
+    )
+    .await
+    .json();
+    assert_eq!(
+        (texts(&body), &body["choices"][0]["finish_reason"]),
+        (vec!["a\n"], &json!("length"))
+    );
+    assert_eq!(body["usage"]["completion_tokens"], 0);
+}

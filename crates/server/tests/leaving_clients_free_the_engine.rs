@@ -61,7 +61,9 @@ async fn a_queued_request_that_is_left_never_runs() {
     let mut running = open_stream(server.address, "/v1/chat/completions", ask(true, 1)).await;
     running.head().await;
     let queued = open_stream(server.address, "/v1/chat/completions", ask(true, 1)).await;
-    server.until(|engine| engine.stats().waiting == 1).await;
+    server
+        .until(|engine| engine.stats().requests.accepted == 2)
+        .await;
     drop(queued);
     server
         .until(|engine| engine.stats().waiting == 0 && engine.stats().requests.cancelled == 1)

@@ -193,3 +193,22 @@ async fn connections_over_the_limit_wait_for_their_turn() {
     drop(first);
     assert_eq!(second.await.unwrap(), 200);
 }
+
+#[tokio::test]
+async fn a_huge_prompt_does_not_hold_up_others() {
+    // Everything of this server runs on this test's one thread, except what must not block it.
+    let server = Setup::default().start().await;
+    let address = server.address;
+    let huge = "a few words and more of them ".repeat(200_000);
+    let huge =
+        tokio::spawn(
+            async move { post(address, "/v1/completions", json!({ "prompt": huge })).await },
+        );
+    let mut n_answers = 0;
+    while !huge.is_finished() {
+        assert_eq!(get(address, "/health").await.status, 200);
+        n_answers += 1;
+    }
+    assert_eq!(huge.await.unwrap().error().0, "exceed_context_size_error");
+    assert!(n_answers > 5, "{n_answers} answers in the meantime");
+}

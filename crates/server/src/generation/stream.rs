@@ -73,6 +73,8 @@ pub(crate) fn stream_response<E: StreamEncoder>(
     encoder: E,
     ping_interval: Option<Duration>,
 ) -> Response {
+    // Comments without a pause would be a loop.
+    let ping_interval = ping_interval.filter(|interval| !interval.is_zero());
     let state = State {
         choices,
         encoder,

@@ -20,7 +20,6 @@ use crate::generation::stream::stream_response;
 use crate::generation::{Choices, deadline};
 use crate::json_response::json_response;
 use crate::model::ServedModel;
-use crate::request::body::parse_json;
 use crate::request_context::RequestContext;
 
 /// The handler.
@@ -31,13 +30,12 @@ pub(crate) async fn chat_completions(
     body: Body,
 ) -> ApiResult<Response> {
     let model = app.ready()?;
-    let bytes = app.read_body(&headers, body).await?;
+    let body = app.read_body(&headers, body).await?;
     let (request, prompt) = {
         let (app, model) = (app.clone(), model.clone());
         app.clone()
             .prepare(move || {
-                let request =
-                    ChatRequest::parse(&parse_json(&bytes)?, &model, &app.config().limits)?;
+                let request = ChatRequest::parse(&body.json()?, &model, &app.config().limits)?;
                 let prompt = request.prompt(&model)?;
                 Ok((request, prompt))
             })

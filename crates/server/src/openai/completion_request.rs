@@ -3,7 +3,7 @@
 use dynalm_engine::Sampling;
 use serde_json::Value;
 
-use crate::api_error::{ApiError, ApiResult};
+use crate::api_error::{ApiError, ApiResult, ErrorKind};
 use crate::config::LimitsConfig;
 use crate::model::ServedModel;
 use crate::request::fields::Fields;
@@ -56,7 +56,11 @@ impl CompletionRequest {
         let echo = fields.boolean("echo")?.unwrap_or(false);
         if echo && logprobs.is_some() {
             // It would ask for the prompt's own log-probabilities.
-            return Err(ApiError::unsupported_field("echo together with logprobs"));
+            let message = "'echo' together with 'logprobs' is not supported by this server";
+            return Err(ApiError {
+                param: Some("echo".to_owned()),
+                ..ApiError::new(ErrorKind::NotSupported, message)
+            });
         }
         let sampling = parse_sampling(&fields, model.vocab_size(), model.tokenizer())?;
         Ok(Self {

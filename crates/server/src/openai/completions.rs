@@ -22,7 +22,6 @@ use crate::generation::stream::stream_response;
 use crate::generation::{Choices, deadline};
 use crate::json_response::json_response;
 use crate::model::ServedModel;
-use crate::request::body::parse_json;
 use crate::request_context::RequestContext;
 
 /// The prompts as token ids, and per choice the text to be repeated before the answer.
@@ -39,13 +38,13 @@ pub(crate) async fn completions(
     body: Body,
 ) -> ApiResult<Response> {
     let model = app.ready()?;
-    let bytes = app.read_body(&headers, body).await?;
+    let body = app.read_body(&headers, body).await?;
     let (request, prepared) = {
         let (app, model) = (app.clone(), model.clone());
         app.clone()
             .prepare(move || {
                 let request =
-                    CompletionRequest::parse(&parse_json(&bytes)?, &model, &app.config().limits)?;
+                    CompletionRequest::parse(&body.json()?, &model, &app.config().limits)?;
                 let prepared = tokenize(&request, model.tokenizer());
                 Ok((request, prepared))
             })

@@ -1,24 +1,42 @@
 //! Receiving a JSON body within the limits of size, time and nesting.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::{
     body::Body,
     http::{HeaderMap, header},
 };
-use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::api_error::{ApiError, ApiResult, ErrorKind};
+use crate::config::LimitsConfig;
 
-/// Reads the whole body. 413 over `max_bytes`, 415 if it is compressed, 400 after `timeout`.
+/// A body, and its share of the memory that all bodies together may hold. Dropping it gives the share back.
+#[derive(Debug)]
+pub(crate) struct ReceivedBody {
+    bytes: Vec<u8>,
+    /// `None` while nothing has arrived.
+    share: Option<OwnedSemaphorePermit>,
+}
+
+impl ReceivedBody {
+    /// The body as JSON.
+    pub(crate) fn json(&self) -> ApiResult<Value> {
+        parse_json(&self.bytes)
+    }
+}
+
+/// Reads the whole body. 413 over `max_bytes`, 415 if it is compressed, 400 after the body timeout, 429 if `held` (a
+/// permit per byte) has run out: memory is taken only for bytes that have arrived, and never without bound.
 pub(crate) async fn read_body(
     headers: &HeaderMap,
     body: Body,
-    max_bytes: usize,
-    timeout: Duration,
-) -> ApiResult<Bytes> {
+    limits: &LimitsConfig,
+    held: &Arc<Semaphore>,
+) -> ApiResult<ReceivedBody> {
     // A compressed body could unpack to any size; no client of these APIs sends one.
     let encoding = headers.get(header::CONTENT_ENCODING);
     if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
@@ -30,25 +48,55 @@ pub(crate) async fn read_body(
     let declared = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if declared.is_some_and(|length| length > max_bytes as u64) {
-        return Err(too_large(max_bytes));
+    if declared.is_some_and(|length| length > limits.max_body_bytes as u64) {
+        return Err(too_large(limits.max_body_bytes));
     }
-    match tokio::time::timeout(timeout, Limited::new(body, max_bytes).collect()).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => {
-            Err(too_large(max_bytes))
-        }
-        Ok(Err(_)) => Err(ApiError::invalid("the body ended early or was malformed")),
+    let timeout = limits.body_timeout;
+    match tokio::time::timeout(timeout, receive(body, limits.max_body_bytes, held)).await {
+        Ok(received) => received,
         Err(_) => Err(ApiError::invalid(format!(
             "the body did not arrive within {} s",
-            timeout.as_secs()
+            timeout.as_secs_f64()
         ))),
     }
 }
 
+async fn receive(
+    mut body: Body,
+    max_bytes: usize,
+    held: &Arc<Semaphore>,
+) -> ApiResult<ReceivedBody> {
+    let mut received = ReceivedBody {
+        bytes: Vec::new(),
+        share: None,
+    };
+    while let Some(frame) = body.frame().await {
+        let frame =
+            frame.map_err(|_| ApiError::invalid("the body ended early or was malformed"))?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        if data.len() > max_bytes - received.bytes.len() {
+            return Err(too_large(max_bytes));
+        }
+        let share = u32::try_from(data.len())
+            .ok()
+            .and_then(|n| Arc::clone(held).try_acquire_many_owned(n).ok());
+        let Some(share) = share else {
+            return Err(too_much_held());
+        };
+        match &mut received.share {
+            Some(whole) => whole.merge(share),
+            none => *none = Some(share),
+        }
+        received.bytes.extend_from_slice(&data);
+    }
+    Ok(received)
+}
+
 /// Parses JSON. serde_json refuses nesting deeper than 128 levels, so neither parsing, walking nor dropping the
 /// value can exhaust the stack.
-pub(crate) fn parse_json(bytes: &[u8]) -> ApiResult<Value> {
+fn parse_json(bytes: &[u8]) -> ApiResult<Value> {
     if bytes.is_empty() {
         return Err(ApiError::invalid(
             "the body is empty; a JSON object is expected",
@@ -56,6 +104,16 @@ pub(crate) fn parse_json(bytes: &[u8]) -> ApiResult<Value> {
     }
     serde_json::from_slice(bytes)
         .map_err(|error| ApiError::invalid(format!("the body is not valid JSON: {error}")))
+}
+
+fn too_much_held() -> ApiError {
+    let kind = ErrorKind::RateLimited {
+        retry_after: Duration::from_secs(1),
+    };
+    ApiError::new(
+        kind,
+        "the server holds too many large requests at the moment",
+    )
 }
 
 fn too_large(max_bytes: usize) -> ApiError {
@@ -93,6 +151,24 @@ mod tests {
         assert!(parse_json(b"\"\xff\"").is_err());
         assert!(parse_json(b"").unwrap_err().message.contains("empty"));
         assert!(parse_json(b"\"\\ud800\"").is_err());
+    }
+
+    #[tokio::test]
+    async fn bodiesshare_one_bounded_memory() {
+        let (limits, held) = (LimitsConfig::default(), Arc::new(Semaphore::new(10)));
+        let read = |text: &'static str| {
+            let held = Arc::clone(&held);
+            let limits = limits.clone();
+            async move { read_body(&HeaderMap::new(), Body::from(text), &limits, &held).await }
+        };
+        let first = read("1234567").await.unwrap();
+        assert!(matches!(
+            read("8901").await.unwrap_err().kind,
+            ErrorKind::RateLimited { .. }
+        ));
+        assert_eq!(read("89").await.unwrap().json().unwrap(), 89);
+        drop(first);
+        assert_eq!(held.available_permits(), 10);
     }
 
     proptest! {
