@@ -12,6 +12,7 @@ use dynalm_model::{
 use dynalm_text::{Tokenizer, TokenizerError};
 
 use crate::options::{DECODE_DEPTH, STEP_ROWS};
+use crate::process::reset_peak;
 use crate::report::{
     DecodeResult, FirstTokenResult, MachineReport, ModelReport, PrefillResult, Report,
 };
@@ -55,6 +56,31 @@ struct Bench<'a> {
     random: Random,
     int8_peak: Vec<f64>,
     read_bandwidth: Vec<f64>,
+    peak: Peak,
+}
+
+/// The most memory that was resident while the model ran. The machine's limits are measured on large buffers of their own,
+/// which must not count.
+struct Peak {
+    bytes: Option<u64>,
+}
+
+impl Peak {
+    fn note(&mut self) {
+        self.bytes = self
+            .bytes
+            .and_then(|bytes| Some(bytes.max(peak_resident_bytes()?)));
+    }
+
+    /// Runs what must not count. Where the system cannot take it out again, nothing is known from then on.
+    fn without<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        self.note();
+        let result = work();
+        if !reset_peak() {
+            self.bytes = None;
+        }
+        result
+    }
 }
 
 /// Measures a model. `progress` is told what comes next.
@@ -92,14 +118,14 @@ pub fn run(
     let prefill = bench.all_prefills(&work, &mut progress)?;
     let decode = bench.all_decodes(&work, &mut progress)?;
     let machine = bench.machine();
-    let first_token = bench.into_first_tokens(tokenizer, &mut progress)?;
+    let (first_token, peak) = bench.into_first_tokens(tokenizer, &mut progress)?;
     Ok(Report {
         version: env!("CARGO_PKG_VERSION"),
         model: model_report,
         machine,
         load_ms,
         resident_bytes: resident,
-        peak_resident_bytes: peak_resident_bytes(),
+        peak_resident_bytes: peak.bytes,
         prefill,
         decode,
         first_token,
@@ -121,6 +147,7 @@ impl<'a> Bench<'a> {
             random,
             int8_peak: Vec::new(),
             read_bandwidth: Vec::new(),
+            peak: Peak { bytes: Some(0) },
         })
     }
 
@@ -135,7 +162,8 @@ impl<'a> Bench<'a> {
             self.prefill(n_tokens)?;
             let (mut rates, mut shares) = (Vec::new(), Vec::new());
             for _ in 0..self.options.repeats {
-                let peak = ceilings::int8_peak(self.model.threads());
+                let threads = self.model.threads();
+                let peak = self.peak.without(|| ceilings::int8_peak(threads));
                 let rate = self.prefill(n_tokens)?;
                 self.int8_peak.push(peak);
                 rates.push(rate);
@@ -165,7 +193,8 @@ impl<'a> Bench<'a> {
             self.decode(users)?;
             let (mut rates, mut shares) = (Vec::new(), Vec::new());
             for _ in 0..self.options.repeats {
-                let bandwidth = ceilings::read_bandwidth(self.model.threads());
+                let threads = self.model.threads();
+                let bandwidth = self.peak.without(|| ceilings::read_bandwidth(threads));
                 let rate = self.decode(users)?;
                 self.read_bandwidth.push(bandwidth);
                 rates.push(rate);
@@ -264,7 +293,7 @@ impl<'a> Bench<'a> {
         mut self,
         tokenizer: Arc<Tokenizer>,
         progress: &mut impl FnMut(&str),
-    ) -> Result<Vec<FirstTokenResult>, BenchError> {
+    ) -> Result<(Vec<FirstTokenResult>, Peak), BenchError> {
         drop(self.kv);
         let config = EngineConfig {
             context_len: self.options.prompt_lens.iter().max().map(|n| n + 2),
@@ -287,7 +316,8 @@ impl<'a> Bench<'a> {
             results.extend(Spread::of(&times).map(|ms| FirstTokenResult { n_tokens, ms }));
         }
         engine.shutdown();
-        Ok(results)
+        self.peak.note();
+        Ok((results, self.peak))
     }
 }
 

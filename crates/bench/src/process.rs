@@ -10,6 +10,11 @@ pub fn peak_resident_bytes() -> Option<u64> {
     field("VmHWM:")
 }
 
+/// Makes the peak start anew from what is resident now. Returns whether the system did.
+pub(crate) fn reset_peak() -> bool {
+    std::fs::write("/proc/self/clear_refs", "5").is_ok()
+}
+
 fn field(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;

@@ -142,7 +142,7 @@ pub(crate) fn table(head: &[(&str, Align)], rows: &[Vec<String>]) -> String {
 
 /// `98362432` as `98.4 MB`: decimal units, three figures.
 pub(crate) fn bytes(n: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
     let mut value = n as f64;
     let mut unit = 0;
     while value >= 999.5 && unit + 1 < UNITS.len() {

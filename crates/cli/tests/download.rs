@@ -3,9 +3,10 @@
 mod support;
 
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use support::web::{Reply, Web};
-use support::{Ended, Home, sha256, tiny_model};
+use support::{Ended, Home, ended, sha256, tiny_model};
 
 const LEN: usize = 700_000;
 
@@ -415,4 +416,82 @@ fn a_store_that_cannot_be_written_is_named() {
     ];
     home.run_with(&["pull", "owner/repo/m.gguf"], &env)
         .check(1, "cannot write");
+}
+
+#[test]
+fn ctrl_c_keeps_the_part_and_says_so() {
+    let bytes = tiny_model("llama", LEN);
+    let served = bytes.clone();
+    let web = Web::start(move |n, asked| {
+        let reply = Reply::file(asked, &served, "\"v1\"");
+        if n == 0 {
+            Reply {
+                hold: true,
+                ..reply.cut(300_000)
+            }
+        } else {
+            reply
+        }
+    });
+    let client = Client::new(&web);
+    let mut command = client.home.command(&["pull", "owner/repo/m.gguf"]);
+    let child = command
+        .env("HF_ENDPOINT", &web.url)
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    wait_until(|| client.part_len().is_some_and(|len| len >= 256_000));
+    client
+        .pull_file()
+        .check(1, "is being downloaded by another process");
+    let listed = client.home.run(&["list"]).ok().stdout;
+    assert!(listed.contains("partial"), "{listed}");
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .expect("kill is there");
+    assert!(killed.success());
+    let ended = ended(&child.wait_with_output().expect("it ends"));
+    ended.check(
+        130,
+        "interrupted; the same command goes on where it stopped",
+    );
+    assert!(client.part_len().is_some_and(|len| len >= 256_000));
+    let other = Web::start(move |_, asked| Reply::file(asked, &bytes, "\"v1\""));
+    let again = Client {
+        home: client.home,
+        web: &other,
+    };
+    again.pull_file().ok();
+    assert!(
+        other.asked()[0]
+            .range()
+            .is_some_and(|start| start >= 256_000)
+    );
+}
+
+#[test]
+fn a_file_larger_than_the_disk_is_refused_at_once() {
+    let bytes = tiny_model("llama", LEN);
+    let web = Web::start(move |_, asked| Reply {
+        claimed: Some(1 << 60),
+        ..Reply::file(asked, &bytes, "\"v1\"")
+    });
+    let client = Client::new(&web);
+    client
+        .pull_file()
+        .check(1, "not enough room: 1153 PB")
+        .check(1, "are free");
+    assert_eq!(client.part_len(), None);
+}
+
+/// Waits for something that another process does; gives up after a minute.
+fn wait_until(condition: impl Fn() -> bool) {
+    for _ in 0..6000 {
+        if condition() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("it did not happen within a minute");
 }

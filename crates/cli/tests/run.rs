@@ -161,3 +161,33 @@ fn ctrl_c_ends_an_answer_with_130() {
     assert_eq!(ended.code, 130, "{:?}", ended.stderr);
     assert!(ended.stdout.len() < 200_000, "it was cut short");
 }
+
+#[test]
+fn a_benchmark_reports_what_it_measured() {
+    let home = home();
+    let ended = run(
+        &home,
+        "benchmark m --prompt 8,40 --decode 4 --users 1,2 --repeats 1 -c 64 --json",
+    )
+    .ok();
+    let json: serde_json::Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    assert_eq!(
+        (&json["model"]["name"], &json["model"]["arch"]),
+        (&"m".into(), &"llama".into())
+    );
+    for part in [
+        "/prefill/1/tok_s/median",
+        "/decode/1/tok_s/median",
+        "/first_token/0/ms/median",
+        "/load_ms",
+    ] {
+        assert!(
+            json.pointer(part)
+                .and_then(serde_json::Value::as_f64)
+                .is_some_and(|n| n > 0.0),
+            "{part} in {json:#}"
+        );
+    }
+    assert_eq!(json["prefill"][1]["n_tokens"], 40);
+    run(&home, "benchmark m --repeats 0").check(1, "repeats: 0 is out of range (1 to 1000)");
+}

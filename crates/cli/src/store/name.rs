@@ -80,6 +80,8 @@ fn hub(name: &str) -> Option<Reference> {
     let name = name.strip_suffix(":latest").unwrap_or(name);
     let parts: Vec<&str> = name.split('/').collect();
     let (repo, wanted) = match parts.as_slice() {
+        // `folder/file.gguf` is a file that is not there, and no repository.
+        [_, file] if file.to_ascii_lowercase().ends_with(".gguf") => return None,
         [owner, repo] => {
             let (repo, quant) = repo
                 .split_once(':')
@@ -156,7 +158,14 @@ fn unknown(name: &str, store: &Store) -> anyhow::Error {
         .map(|entry| entry.name)
         .chain(stored.iter().map(String::as_str));
     let nearest = near::near(name, names, 3);
-    let hint = if nearest.is_empty() {
+    let is_file = name.to_ascii_lowercase().ends_with(".gguf");
+    let hint = if is_file {
+        let nearest = near::did_you_mean(&nearest);
+        format!(
+            ": there is no such file, here or in {}{nearest}",
+            store.root().display()
+        )
+    } else if nearest.is_empty() {
         format!(
             "; known are, among others, {}; or name owner/repo, an address or a file",
             sample()
@@ -234,6 +243,14 @@ mod tests {
         check("owner/repo/../x.gguf", "error unknown model");
         check("owner/..", "error unknown model");
         check("./nowhere.gguf", "error there is no file");
+        check(
+            "nowhere.gguf",
+            "error unknown model `nowhere.gguf`: there is no such file, here or in /nonexistent",
+        );
+        check(
+            "folder/nowhere.gguf",
+            "error unknown model `folder/nowhere.gguf`: there is no such file",
+        );
         check(
             "http://example.org/a.gguf",
             "error http://example.org/a.gguf: only https",

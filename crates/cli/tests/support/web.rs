@@ -38,6 +38,10 @@ pub struct Reply {
     pub body: Vec<u8>,
     /// Close the connection after so many bytes of the body.
     pub cut: Option<usize>,
+    /// Then keep it open and silent instead, until the server ends.
+    pub hold: bool,
+    /// The length to claim instead of the body's.
+    pub claimed: Option<u64>,
 }
 
 impl Reply {
@@ -106,7 +110,7 @@ impl Web {
                     return;
                 }
                 // One after the other: the client makes one request at a time.
-                let _ = answer(&stream, &seen, &script);
+                let _ = answer(&stream, &seen, &stopped, &script);
             }
         });
         Web { url, asked, stop }
@@ -128,6 +132,7 @@ impl Drop for Web {
 fn answer(
     stream: &TcpStream,
     seen: &Mutex<Vec<Asked>>,
+    stopped: &AtomicBool,
     script: &impl Fn(usize, &Asked) -> Reply,
 ) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
@@ -154,9 +159,14 @@ fn answer(
     for (name, value) in &reply.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
-    head.push_str(&format!("Content-Length: {}\r\n\r\n", reply.body.len()));
+    let length = reply.claimed.unwrap_or(reply.body.len() as u64);
+    head.push_str(&format!("Content-Length: {length}\r\n\r\n"));
     let mut stream = stream;
     stream.write_all(head.as_bytes())?;
     stream.write_all(&reply.body[..reply.cut.unwrap_or(reply.body.len()).min(reply.body.len())])?;
-    stream.flush()
+    stream.flush()?;
+    while reply.hold && !stopped.load(Ordering::Relaxed) {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    Ok(())
 }
