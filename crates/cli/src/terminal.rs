@@ -96,7 +96,7 @@ pub(crate) fn line(text: &str) -> io::Result<()> {
 /// Writes a value as indented JSON to standard output.
 ///
 /// # Errors
-/// As [`line`].
+/// As [`line()`].
 pub(crate) fn json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     Ok(line(&serde_json::to_string_pretty(value)?)?)
 }
